@@ -17,7 +17,7 @@ from ..values import Dim
 from .expressions import FLOATS8, Expr, const
 from .loops import loops
 from .rare import nests as rare
-from .stages import carried, counted, overwritten, padded, rescanned, staged
+from .stages import carried, counted, exchanged, overwritten, padded, rescanned, staged
 from .statements import element
 from .task import (
     FACTORS,
@@ -36,6 +36,10 @@ FROM_A_BUFFER = 0.3
 """The chance that a reduction starts from an arbitrary value, like a bias fused into a product."""
 IN_TILES = 0.3
 """The chance that a loop around a block with initial values or with its own buffers is split."""
+
+TOO_LONG = 0.25
+"""The chance that a loop around a block has more iterations than its axis, so that the block has a
+predicate."""
 
 
 def nest(c: Choices, task: NestTask) -> None:
@@ -146,10 +150,17 @@ Spread = tuple[list[Expr], Expr | None]
 
 @contextmanager
 def _spread(c: Choices, task: NestTask, dims: Sequence[Dim]) -> Iterator[Spread]:
-    """Loops over these dimensions, one of which may be split in two."""
+    """Loops over these dimensions. One may be split in two, or have too many iterations."""
     if dims and c.flag(IN_TILES):
         with _in_tiles(c, task, dims, c.below(len(dims)), plain=False) as spread:
             yield spread
+        return
+    if dims and c.flag(TOO_LONG):
+        which = c.below(len(dims))
+        longer = [*dims]
+        longer[which] = longer[which] + 1 + c.below(3)
+        with loops(c, task, longer, plain=False) as variables:
+            yield variables, variables[which] < task.number(dims[which])
         return
     with loops(c, task, dims, plain=False) as variables:
         yield variables, None
@@ -337,6 +348,7 @@ _IN_BLOCKS: tuple[Nest, ...] = (
     rescanned,
     _moved,
     overwritten,
+    exchanged,
 )
 
 _PLAIN: tuple[Nest, ...] = (
@@ -351,6 +363,7 @@ _PLAIN: tuple[Nest, ...] = (
     padded,
     rescanned,
     overwritten,
+    exchanged,
 )
 
 _STORED: tuple[Nest, ...] = (_spatial, _split, _fused, _opaque, _plain, _guarded, _tiled)

@@ -79,6 +79,29 @@ def staged(c: Choices, task: NestTask) -> None:
         builder.buffer_store(task.target, two[tuple(at)], at)
 
 
+def exchanged(c: Choices, task: NestTask) -> None:
+    """Two loops next to one another. The first reads one of two buffers and stores into the other;
+    the second goes the other way, perhaps at other places. A loop may repeat both."""
+    size = task.dims[-1] if task.dims else 4
+    one = own_buffer(c, task, (size,), name="one")
+    two = own_buffer(c, task, (size,), name="two")
+    last = task.number(size) - task.number(1)
+    with loops(task, [size]) as (i,):
+        e = task.expressions(c, axes_of([i], [size]))
+        builder.buffer_store(one, e.leaf(task.dtype), [i])
+        builder.buffer_store(two, e.value(task.dtype, 1), [i])
+    with loops(task, c.pick(([2], [1], []))):
+        for source, to in ((two, one), (one, two)):
+            with loops(task, [size]) as (i,):
+                leaf = task.expressions(c, axes_of([i], [size])).leaf(task.dtype)
+                at = [i if each is one else _another(c, i, last, task) for each in (source, to)]
+                read, place = (i if each is None else each for each in at)
+                builder.buffer_store(to, total(source[read], leaf, task.dtype), [place])
+    with loops(task, task.dims) as at:
+        place = at[-1] if at else task.number(0)
+        builder.buffer_store(task.target, total(one[place], two[place], task.dtype), at)
+
+
 def overwritten(c: Choices, task: NestTask) -> None:
     """Every element is stored, and then those for which a condition holds are stored again, perhaps
     with a value that depends on the first one."""

@@ -169,13 +169,19 @@ def _twice(c: Choices, task: NestTask, axes: Sequence[Axis], at: list[Expr]) -> 
 
 
 def _asked_twice(c: Choices, task: NestTask, axes: Sequence[Axis], at: list[Expr]) -> None:
-    """Two stores under one condition on the element, which the first of them may change."""
+    """Two stores under one condition on the element, which the first of them may change; the second
+    may be inside the first one's branch."""
     e = task.expressions(c, axes)
     builder.buffer_store(task.target, e.value(task.dtype, 1), at)
-    for _ in range(2):
-        old = task.target[tuple(at)]
-        holds = old if task.dtype == "bool" else old < const(2, task.dtype)
-        with builder.If(holds), builder.Then():
+    nested = c.flag(0.4)
+    with ExitStack() as frames:
+        for _ in range(2):
+            if not nested:
+                frames.close()
+            old = task.target[tuple(at)]
+            holds = old if task.dtype == "bool" else old < const(2, task.dtype)
+            frames.enter_context(builder.If(holds))
+            frames.enter_context(builder.Then())
             builder.buffer_store(task.target, total(old, e.leaf(task.dtype), task.dtype), at)
 
 

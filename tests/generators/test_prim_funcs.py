@@ -120,6 +120,9 @@ def _loop(kind: Any) -> Callable[[Any], bool]:
         (ir.SeqStmt, lambda seq: _decides_by_name(seq)),
         (ir.SeqStmt, lambda seq: _keeps_an_old_value(seq)),
         (ir.SeqStmt, lambda seq: _stores_again(seq)),
+        (ir.SeqStmt, lambda seq: _exchanges(seq)),
+        (ir.IfThenElse, lambda branch: _asks_again(branch)),
+        (ir.SBlockRealize, lambda realize: _has_a_longer_loop(realize)),
         (ir.For, lambda loop: _is_shared_by_blocks(loop)),
         (ir.Cast, lambda cast: str(cast.ty.dtype) == "int8" and nodes(cast, ir.Min, ir.RShift)),
         (ir.Min, lambda least: getattr(least.b, "value", 0) == 2**31 - 1),
@@ -147,6 +150,28 @@ def _is_tiled(realize: Any) -> bool:
     bound = zip(realize.block.iter_vars, realize.iter_values, strict=True)
     spatial = [value for axis, value in bound if axis.iter_type == axis.DataPar]
     return any(used.intersection(nodes(value, tirx.Var)) for value in spatial)
+
+
+def _asks_again(branch: Any) -> bool:
+    """The condition is asked again in the branch, after a store that may change it."""
+    inner = nodes(branch.then_case, ir.IfThenElse)
+    return any(structural_equal(branch.condition, each.condition) for each in inner)
+
+
+def _has_a_longer_loop(realize: Any) -> bool:
+    """A reduction whose predicate is about one loop, which is the value of an axis."""
+    of = realize.predicate
+    bound = any(isinstance(of, ir.LT) and of.a.same_as(value) for value in realize.iter_values)
+    return bound and realize.block.init is not None
+
+
+def _exchanges(seq: Any) -> bool:
+    """Two loops, each of which reads the buffer that the other one stores into."""
+    loops = [each for each in seq.seq if isinstance(each, ir.For)]
+    read = [{hash(ir.tensor_of(load)) for load in nodes(each, ir.TensorLoad)} for each in loops]
+    stored = [{hash(store.buffer) for store in nodes(each, ir.BufferStore)} for each in loops]
+    pairs = itertools.pairwise(zip(read, stored, strict=True))
+    return any(one[0] & other[1] and one[1] & other[0] for one, other in pairs)
 
 
 def _stores_again(seq: Any) -> bool:
