@@ -35,6 +35,10 @@ class Named:
     """Dtypes in its code."""
     threads: bool = False
     """True if the code names threads, or memory that they share: what only kernels have."""
+    statements: bool = False
+    """True if the code names statements, or schedules them: what only PrimFuncs have."""
+    bindings: bool = False
+    """True if the code names what only functions of Relax have, or operators."""
 
     @property
     def usable(self) -> bool:

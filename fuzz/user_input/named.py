@@ -31,7 +31,7 @@ from typing import Any
 
 import tvm
 import tvm_ffi
-from tvm import relax
+from tvm import relax, s_tir, tirx
 from tvm.relax import dpl
 
 from ...compat.ops import relax_op
@@ -104,6 +104,9 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
 visits it (`visit_if_`), of a function that makes it or a pattern of it, of an operator without a
 record, or of an attribute."""
 
+
+_OF_PRIM_FUNCS = (tirx.Stmt, s_tir.Schedule)
+"""The classes that only code for PrimFuncs names."""
 
 _THREADS = re.compile(
     "thread_?(binding|tag|extent|idx|allreduce)|block_?idx|launch_thread|storage_sync|warp_shuffle",
@@ -234,6 +237,7 @@ class _Reader:
         self._unknown: dict[str, None] = {}
         self._numbers: dict[float, None] = {}
         self._dtypes: dict[str, None] = {}
+        self._statements = self._bindings = False
         self._depth = 0
 
     def named(self) -> Named:
@@ -251,6 +255,8 @@ class _Reader:
             tuple(self._numbers)[:NUMBERS],
             tuple(self._dtypes),
             any(map(_THREADS.search, self._variables)) or any(map(_SHARED.search, self._words)),
+            self._statements,
+            self._bindings or bool(ops),
         )
 
     def refer(self, name: str, thing: Any, names: Mapping[str, Any]) -> None:
@@ -343,6 +349,8 @@ class _Reader:
     def _class(self, kind: type) -> None:
         if not self._is_own_class(kind):
             self._node(kind.__name__)
+            self._statements |= issubclass(kind, _OF_PRIM_FUNCS)
+            self._bindings |= kind.__module__.startswith("tvm.relax.") and kind is not relax.Var
             return
         for base in kind.__mro__:
             if self._is_own_class(base):

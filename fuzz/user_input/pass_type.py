@@ -38,12 +38,16 @@ class Probed:
 def families_of_pass(pass_: tvm.transform.Pass, named: Named) -> tuple[str, ...]:
     """The families of modules for a user's own pass; empty: the default.
 
-    A pass of PrimFuncs whose code names threads is for kernels, too, or leaves them alone.
+    A pass of PrimFuncs whose code names threads is for kernels, too, or leaves them alone. A pass
+    of modules is for PrimFuncs if its code names statements, and for Relax functions as well if it
+    also names what only these have.
     """
     family = family_by_type(pass_)
-    if family == PRIM_FUNCS and named.threads:
-        return PRIM_FUNCS, KERNELS
-    return () if family is None else (family,)
+    of_modules = isinstance(pass_, tvm.transform.ModulePass) and named.statements
+    if family != PRIM_FUNCS and not (family is None and of_modules):
+        return () if family is None else (family,)
+    families = (DEFAULT,) if family is None and named.bindings else ()
+    return (*families, PRIM_FUNCS, *((KERNELS,) if named.threads else ()))
 
 
 def family_by_type(pass_: tvm.transform.Pass) -> str | None:

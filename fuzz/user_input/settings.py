@@ -272,8 +272,8 @@ class Settings:
         None,
         "The passes where none is named, and the modules of your own pass: relax, tensorir, "
         "dlight (GPU schedules), arith (TVM's arithmetic) or all. Default: relax; tensorir for "
-        "your own pass if it is one over PrimFuncs, and dlight too if it names threads; for check, "
-        "those of the module.",
+        "your own pass if it is one over PrimFuncs or names statements, and dlight too if it names "
+        "threads; for check, those of the module.",
         (*CHECKS, GENERATE),
         metavar="NAME",
     )

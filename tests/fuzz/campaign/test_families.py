@@ -129,8 +129,29 @@ def of_any_loop(func, mod, context):  # type: ignore[no-untyped-def]
     return func.without_attr("target") if shared else func
 
 
-def test_a_pass_that_names_threads_gets_kernels_too() -> None:
+@tvm.transform.module_pass(opt_level=0)
+def schedules(mod, context):  # type: ignore[no-untyped-def]
+    schedule = s_tir.Schedule(mod)
+    schedule.bind(schedule.get_loops("compute")[0], "threadIdx.x")
+    return schedule.mod
+
+
+@tvm.transform.module_pass(opt_level=0)
+def of_both(mod, context):  # type: ignore[no-untyped-def]
+    stores = [nodes(func, tirx.BufferStore) for func in mod.functions.values()]
+    return mod.without_attr("a") if stores and nodes(mod["main"], relax.SeqExpr) else mod
+
+
+@tvm.transform.module_pass(opt_level=0)
+def of_bindings(mod, context):  # type: ignore[no-untyped-def]
+    return mod.without_attr("a") if nodes(mod["main"], relax.SeqExpr, tirx.IntImm) else mod
+
+
+def test_the_code_of_a_pass_chooses_its_families() -> None:
     for name, families in (
+        ("schedules", ("tensorir", "dlight")),
+        ("of_both", ("relax", "tensorir")),
+        ("of_bindings", ()),
         ("of_threads", ("tensorir", "dlight")),
         ("of_shared_memory", ("tensorir", "dlight")),
         ("of_any_loop", ("tensorir",)),

@@ -138,7 +138,7 @@ def test_what_is_installed_is_not_followed() -> None:
 
         return FuseTransposeMatmul()(LegalizeOps()(mod))
 
-    assert names_in(uses) == Named()
+    assert names_in(uses) == Named(bindings=True)
 
 
 def test_passes_of_tvm_are_read_where_they_are_python() -> None:
