@@ -14,7 +14,7 @@ from tvm import relax
 
 from relaxfuzz.compat.serialization import load_json, save_json
 from relaxfuzz.corpus.models.exported import packed_attention
-from relaxfuzz.fuzz.jobs.jobs import Check, Judge
+from relaxfuzz.fuzz.jobs.jobs import Check, CheckResult
 from relaxfuzz.fuzz.process.executor import ask
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.protocol import Died
@@ -64,17 +64,21 @@ def causal_attention() -> FrameworkReference:
     )
 
 
-def judged(mod: tvm.IRModule, pool: LocalPool, folder: Path) -> ImporterVerdict:
+def checked(
+    mod: tvm.IRModule, pool: LocalPool, folder: Path
+) -> tuple[CheckResult, ImporterVerdict]:
+    """The check of the default build, and its comparison with PyTorch."""
     causal_attention().save(folder)
-    verdict = ask(pool, Judge(save_json(mod), str(folder)))
-    assert verdict is not None
-    assert not isinstance(verdict, Died)
-    return verdict
+    job = Check(module=save_json(mod), pipeline="default", pieces=True, reference=str(folder))
+    answer = ask(pool, job)
+    assert not isinstance(answer, Died)
+    assert answer.verdict is not None
+    return answer, answer.verdict
 
 
 def test_the_importer_is_blamed_for_the_dtype(pool: LocalPool, tmp_path: Path) -> None:
     mod = packed_attention()
-    verdict = judged(mod, pool, tmp_path)
+    _, verdict = checked(mod, pool, tmp_path)
     place = f"relax.cumsum, {running_sum(mod)}"
     assert verdict.types == (
         f"aten.cumsum.default gives int64 in torch and bool in the module ({place})",
@@ -85,14 +89,12 @@ def test_the_importer_is_blamed_for_the_dtype(pool: LocalPool, tmp_path: Path) -
     assert text(verdict)[1] == "  the NumPy evaluation of the module agrees"
 
 
-def test_the_build_is_blamed_for_the_sum_of_bools(pool: LocalPool) -> None:
-    module = save_json(packed_attention())
-    checked = ask(pool, Check(module=module, pipeline="default", pieces=True))
-    assert not isinstance(checked, Died)
-    (violation,) = checked.violations
+def test_the_build_is_blamed_for_the_sum_of_bools(pool: LocalPool, tmp_path: Path) -> None:
+    answer, _ = checked(packed_attention(), pool, tmp_path)
+    (violation,) = answer.violations
     assert (violation.oracle, violation.pass_name) == ("executed-by-pipeline", "relax.build")
     assert violation.title.endswith("(relax.cumsum)")
-    (part, *_) = checked.parts
+    (part, *_) = answer.parts
     assert part is not None
     assert [op_name(each.value) for each in bindings_of(load_json(part.module))] == ["relax.cumsum"]
 
@@ -100,9 +102,20 @@ def test_the_build_is_blamed_for_the_sum_of_bools(pool: LocalPool) -> None:
 def test_with_the_dtype_neither_is(pool: LocalPool, tmp_path: Path) -> None:
     """The same piece, as a right importer would give it."""
     fixed = WithDtype().visited(packed_attention())
-    checked = ask(pool, Check(module=save_json(fixed), pipeline="default", pieces=True))
-    assert not isinstance(checked, Died)
-    assert checked.violations == ()
-    verdict = judged(fixed, pool, tmp_path)
+    answer, verdict = checked(fixed, pool, tmp_path)
+    assert answer.violations == ()
     assert (verdict.types, verdict.evaluated, verdict.built) == ((), None, None)
     assert verdict.agree
+
+
+def test_a_build_that_is_not_checked_is_compared_all_the_same(
+    pool: LocalPool, tmp_path: Path
+) -> None:
+    causal_attention().save(tmp_path)
+    module = save_json(WithDtype().visited(packed_attention()))
+    answer = ask(
+        pool, Check(module=module, pipeline="default", oracles=(), reference=str(tmp_path))
+    )
+    assert isinstance(answer, CheckResult)
+    assert answer.verdict is not None
+    assert answer.verdict.agree
