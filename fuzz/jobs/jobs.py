@@ -278,9 +278,12 @@ def check_each(job: CheckEach, context: Context[CheckResult]) -> None:
                 build_seconds=OF_BUILD * share(job.until, 1),
             )
         try:
-            seconds = one.seconds
-            is_short = job.checks[number].slow and len(job.module) > HUGE and seconds < SLOW
-            if is_short and (answer := small.instead(one, context.journal)) is not None:
+            is_slow = job.checks[number].slow and len(job.module) > HUGE
+            if (
+                is_slow
+                and one.seconds < SLOW
+                and (answer := small.instead(one, context.journal)) is not None
+            ):
                 context.report(dataclasses.replace(answer, number=number))
                 continue
             if mod is None:
