@@ -73,9 +73,6 @@ Plan = Callable[[VMRunner], Any]
 
 TARGET = tvm.target.Target({"kind": "llvm", "opt-level": 0})
 
-OPTIMIZING = tvm.target.Target({"kind": "llvm", "opt-level": 2})
-"""A target whose loops run four times as fast, but take a third longer to compile."""
-
 DEVICES = 4
 """Number of devices that a module may place values on; all of them are the CPU."""
 
@@ -213,9 +210,6 @@ def _is_cpu(target: Any) -> bool:
     return int(target.get_target_device_type()) == int(tvm.cpu().dlpack_device_type())
 
 
-MANY = 5_000_000
-"""Number of iterations above which running them takes longer than optimising them."""
-
 LARGE = 10_000
 """Elements of a tensor above which unoptimised kernels may take longer than `CPU_SECONDS`."""
 
@@ -261,11 +255,10 @@ def _machine(mod: tvm.IRModule, *, optimize: bool) -> VMRunner:
     """The steps of `relax.build` after its pipeline, with kept PrimFuncs in place of new ones."""
     attrs = mod.attrs or {}
     builder = relax.ExecBuilder()
-    target = OPTIMIZING if optimize and kernels.iterations(mod) > MANY else TARGET
-    libraries = kernels.provide(vm_build._vmcodegen(builder, mod), target)
+    libraries = kernels.provide(vm_build._vmcodegen(builder, mod), TARGET, optimize=optimize)
     executable = vm_build._vmlink(
         builder,
-        target,
+        TARGET,
         ext_libs=[*attrs.get("external_mods", []), *libraries],
         params=dict(attrs.get("const_name_to_constant", {})),
     )
