@@ -88,6 +88,11 @@ more than the check's own part. The values of one result of Swin-T take two seco
 96 checks change the module; values are then compared on small pieces."""
 
 
+BEHIND = 10
+"""Niceness of the checks of a module, so that a report is confirmed on a core of its own: the
+command stops its checks early while one is pending."""
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """A part of a module that shows a violation by itself."""
@@ -194,14 +199,15 @@ def check(job: Check, context: Context[CheckResult]) -> None:
 
 def _judged(job: Check, mod: tvm.IRModule, journal: Journal) -> CheckResult:
     """The outcome of a check, with the verdict on the importer if the job has a reference."""
+    small = _Pieces(job.module)
     reference = None if job.reference is None else frameworks.saved(Path(job.reference))
     if reference is None:
-        return _answer(job, mod, _Pieces(job.module), journal)
+        return _answer(job, mod, small, journal)
     pipeline = job.pipeline or pipelines.BUILT
     example = frameworks.example(mod, reference, journal.step)
     known = pass_runs.given(mod)
     known.example = example.call
-    answer = _answer(job, mod, _Pieces(job.module), journal)
+    answer = _answer(job, mod, small, journal)
     built = known.executed.get(pipeline)
     if built is None:
         mod, seconds = load_json(job.module), job.build_seconds
@@ -261,6 +267,7 @@ class CheckEach(Job[CheckResult]):
 
 def check_each(job: CheckEach, context: Context[CheckResult]) -> None:
     """Report the outcome of each check, or the fault that prevented it."""
+    os.nice(BEHIND)
     small = _Pieces(job.module)
     mod: tvm.IRModule | None = None
     for number in range(job.first, len(job.checks)):
@@ -331,8 +338,7 @@ def _answer(job: Check, mod: tvm.IRModule, pieces: _Pieces, journal: Journal) ->
     if job.pieces and answer.omitted and not violations:
         answer = pieces.check(job, answer, journal)
     elif job.pieces and violations:
-        case = Case(mod, job.calls, job.pipeline)
-        found = [_smaller(job, case, violation, journal) for violation in violations]
+        found = [_smaller(job, each, mod, pieces, journal) for each in violations]
         found += _behind(job, violations, journal)
         parts = tuple(part for _, part in found)
         answer = dataclasses.replace(answer, violations=tuple(one for one, _ in found), parts=parts)
@@ -387,22 +393,25 @@ def consistent(answer: CheckResult) -> CheckResult:
 
 
 def _smaller(
-    job: Check, case: Case, violation: Violation, journal: Journal
+    job: Check, violation: Violation, mod: tvm.IRModule, pieces: _Pieces, journal: Journal
 ) -> tuple[Violation, Part | None]:
-    """The violation on the module's one call that alone shows it, and that call. If there is no
-    such call, or no time to find it, the violation itself and None."""
+    """The violation on a small part of the module that shows it alone, and that part: one call, or
+    else a piece of a large module. If there is none, or no time to find it, the violation itself
+    and None."""
     job = dataclasses.replace(job, oracles=(violation.oracle,))
-    end = time.process_time() + max(job.seconds, SEARCH)
-    for single in oracle_check.smaller(case, violation):
-        if any(catalogue.contract_of(call).requires(single.mod) is not None for call in job.calls):
-            continue
-        found = violations_of(job, single.mod, journal)
-        same = (each for each in found if each.full_key == violation.full_key)
-        if (there := next(same, None)) is not None:
-            made_of = tuple(sorted(ingredients(single.mod)))
-            return there, Part(save_json(single.mod), single.place, made_of)
-        if time.process_time() > end:
-            break
+    case = Case(mod, job.calls, job.pipeline)
+    singles = ((single.mod, single.place) for single in oracle_check.smaller(case, violation))
+    small = ((load_json(text), "") for text in (pieces.texts if len(job.module) > LARGE else ()))
+    for parts in singles, small:
+        end = time.process_time() + max(job.seconds, SEARCH)
+        for part, place in parts:
+            if all(catalogue.contract_of(call).requires(part) is None for call in job.calls):
+                found = violations_of(job, part, journal)
+                same = (each for each in found if each.full_key == violation.full_key)
+                if (there := next(same, None)) is not None:
+                    return there, Part(save_json(part), place, tuple(sorted(ingredients(part))))
+            if time.process_time() > end:
+                break
     return violation, None
 
 
@@ -413,7 +422,8 @@ class _Pieces:
         self._module = module
 
     @functools.cached_property
-    def _texts(self) -> list[str]:
+    def texts(self) -> list[str]:
+        """The pieces as TVM JSON, the most varied first."""
         try:
             pieces = itertools.islice(pieces_of(load_json(self._module), ""), PIECES)
             # Perhaps there is time for the first one only.
@@ -453,7 +463,7 @@ class _Pieces:
         answered: dict[str, Answer] = {}
         number = 0
         end = time.monotonic() + job.seconds
-        for text in self._texts:
+        for text in self.texts:
             if number and time.monotonic() > end:
                 break
             mod = load_json(text)

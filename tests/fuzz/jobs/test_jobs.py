@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import numpy as np
+import pytest
 from tvm import relax
 
 from relaxfuzz.compat.serialization import load_json, save_json
 from relaxfuzz.fuzz.jobs.asking import check_each, check_some
-from relaxfuzz.fuzz.jobs.jobs import HUGE, CheckEach, CheckOf, CheckResult, consistent
+from relaxfuzz.fuzz.jobs.jobs import HUGE, LARGE, CheckEach, CheckOf, CheckResult, consistent
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.silence import inventory
@@ -59,6 +61,36 @@ def test_slow_checks_of_a_huge_module_are_made_on_pieces_if_the_time_is_short(
     assert found[1] is not None
     (func,) = load_json(found[1].module).functions.values()
     assert len(func.body.blocks[0].bindings) < 100
+
+
+@pytest.mark.session
+def test_what_no_call_of_a_large_module_shows_alone_is_found_on_a_piece(pool: LocalPool) -> None:
+    """The pass updates a view of a constant in place: two calls show it, and either alone does not.
+
+    The violation on the whole module would be confirmed and reduced there.
+    """
+    constant = relax.const(np.ones((2, 3), "float32"))
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((6,), "float32"))
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            value: relax.Expr = x
+            for operator in 230 * [relax.op.sin, relax.op.cos, relax.op.tanh]:
+                value = builder.emit(operator(value))
+            view = builder.emit(relax.op.reshape(constant, (6,)))
+            sums = builder.emit(relax.op.add(view, view))
+            output = builder.emit_output(relax.op.multiply(sums, value))
+        builder.emit_func_output(output)
+    module = save_json(builder.get())
+    assert len(module) > LARGE
+    checks = (CheckOf(calls=(PassCall("DataflowUseInplaceCalls()"),)),)
+    (answer,) = check_each(pool, CheckEach(module=module, checks=checks, oracles=("evaluated",)))
+    assert isinstance(answer, CheckResult)
+    ((violation, part),) = answer.located
+    assert violation.oracle == "evaluated"
+    assert part is not None
+    (func,) = load_json(part.module).functions.values()
+    assert len(func.body.blocks[0].bindings) < 30
 
 
 def test_jobs_that_share_claims_make_each_check_once(pool: LocalPool, tmp_path: Path) -> None:
