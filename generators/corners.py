@@ -23,10 +23,11 @@ OFTEN = 0.4
 UNIFORM = (
     *(0.0, 1.0, -1.0, 100.0, 2.0, 0.5, 3.0, 2.5),
     *(-2.0, -1.5, 0.1, math.nan, math.inf, -math.inf, 1e4, 1e-4),
-    *(1.0, 0.0) * 3,
+    *(1.0, 0.0, 1.0, 0.0, 1.0, -0.0),
 )
 """Values of uniform constants: neutral and absorbing ones, which passes look for most; values
-beyond most bounds; fractions next to the whole numbers that passes look for; special values."""
+beyond most bounds; fractions next to the whole numbers that passes look for; special values; zeros
+of both signs, which compare equal but divide differently."""
 INEXACT = (2**24 + 1, 2**53 + 1)
 """The first whole numbers that float32 and float64 round: integers computed in floats lose bits."""
 LARGEST = 256

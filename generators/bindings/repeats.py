@@ -8,15 +8,17 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
+import numpy as np
 import tvm
 import tvm_ffi
 from tvm import relax
 
+from ...compat import ir
 from ...compat.ops import relax_op
 from ..choices import Choices
 from ..module_scope import ModuleScope
 from ..ops import table
-from ..ops.record import Op
+from ..ops.record import FLOATS, Op
 from ..ops.variation import (
     TRIES,
     Variation,
@@ -110,6 +112,21 @@ def swapped_operands(s: Scope, call: relax.Call) -> Iterator[Variation]:
         yield Variation({(at - 1,): call.args[at], (at,): call.args[at - 1]})
 
 
+def near_constants(s: Scope, call: relax.Call) -> Iterator[Variation]:
+    """A constant that is easily taken for the one in its place: with zeros of the other sign, which
+    compare equal, or with another last element."""
+    for place, arg in operands_of(call.args):
+        if not isinstance(arg, ir.GenericConst) or not isinstance(arg.ty, relax.TensorType):
+            continue
+        data, dtype = ir.constant_data(arg).numpy(), str(arg.ty.dtype)
+        if dtype in FLOATS and not data.all():
+            yield Variation({place: relax.const(np.where(data == 0, -data, data), dtype)})
+        if data.size > 1 and data.flat[0] != data.flat[-1]:
+            other = data.copy()
+            other.flat[-1] = data.flat[0]
+            yield Variation({place: relax.const(other, dtype)})
+
+
 def _on_its_result(s: Scope, binding: relax.Binding) -> Iterator[Variation]:
     """The result of the call in place of an operand."""
     for place, arg in operands_of(binding.value.args):
@@ -166,4 +183,5 @@ _CHANGES: tuple[Change, ...] = (
     _varied(_texts_or_attributes),
     _on_its_result,
     _varied(attributes),
+    _varied(near_constants),
 )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import tvm
 import tvm_ffi
 from tvm import relax
 
-from relaxfuzz.generators.bindings.repeats import repeat
+from relaxfuzz.compat import ir
+from relaxfuzz.generators.bindings.repeats import near_constants, repeat
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.generators.module_scope import ModuleScope
 from relaxfuzz.generators.scope import Scope
@@ -48,6 +50,19 @@ def test_a_call_may_come_with_another_text() -> None:
     again = scope.bound()[-1].value
     assert again.op.name == "relax.take"  # the only call with attributes
     assert str(again.attrs.mode) not in ("", str(scope.bound()[1].value.attrs.mode))
+
+
+def test_a_call_may_come_with_a_constant_that_differs_little() -> None:
+    """A pass that shares equal constants must tell zeros of both signs apart."""
+    scope = Scope(ModuleScope(frozenset()), (2,), ("float32",))
+    x = scope.fresh(Choices(b""), (2, 2), "float32")
+    data = np.float32([[0, 1], [-0.0, 2]])
+    scope.bind(relax.op.divide(x.expr, relax.const(data)))
+    near = near_constants(scope, scope.bound()[0].value)
+    signs, other = (ir.constant_data(each.operands[(1,)]).numpy() for each in near)
+    assert (signs == data).all()
+    assert (np.signbit(signs) != np.signbit(data)).tolist() == [[True, False], [True, False]]
+    assert other.tolist() == [[0, 1], [0, 0]]
 
 
 def test_what_type_inference_cannot_check_gets_no_other_operand() -> None:
