@@ -84,7 +84,7 @@ def check_some(executor: Executor, job: CheckEach) -> Iterator[tuple[int, CheckR
             if job.claims is None and len(seen) < len(job.checks):
                 raise closed_during(job)
             return
-        number = len(seen) if end.position is None else end.position.ordinal
+        number = job.first if end.position is None else end.position.ordinal
         alone = job.one(number)
         seen.add(number)
         yield number, died(alone, end) if is_fresh else checked(executor, alone)
