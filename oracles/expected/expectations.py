@@ -354,10 +354,16 @@ class Expectations:
     def _keep_valueless(
         self, name: str, kind: InputKind, args: list[Any], *, promised: bool = True
     ) -> None:
-        """Keep a call whose result is not known, if nothing else in the function is undefined."""
+        """Keep a call whose result is not known, if nothing else in the function is undefined.
+
+        An unused call that was not evaluated may be undefined, too.
+        """
+        evaluator = Evaluator(self._mod, valued=False, promised=promised)
         try:
-            Evaluator(self._mod, valued=False, promised=promised).run(name, copies(args))
+            evaluator.run(name, copies(args))
         except (Unsupported, Mismatch, Undefined):
+            return
+        if evaluator.partial:
             return
         self._valueless[name, kind] = e = Expectation(self._mod, name, args, None, kind)
         e.valued, e.promised = False, promised

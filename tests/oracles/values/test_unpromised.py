@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import tvm
 from tvm import relax
 
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.pass_runs import given
+from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.silence.log import answers
 from relaxfuzz.oracles.violation import Case, Violation
 
@@ -85,3 +87,21 @@ def test_a_build_without_a_known_result_is_no_comparison() -> None:
     silent = log[ORACLE].silent
     assert silent is not None
     assert silent.startswith("it is built; no kind of arguments is defined: main: ")
+
+
+@pytest.mark.parametrize("divided_by", [0.0, 1.0])
+def test_an_unused_call_that_is_undefined_is_no_fault_of_its_prim_func(divided_by: float) -> None:
+    """Row 3 of two: nothing uses the sample, so the values of the rest may be compared."""
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((2,), "float32"))
+    prob = relax.const(np.full((2, 4), 0.25, "float32"))
+    sample = relax.const(np.float32([[0.0], [0.5]]))
+    rows = relax.const(np.int64([[3], [3]]))
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            builder.emit(relax.op.multinomial_from_uniform(prob, sample, rows))
+            rest = relax.op.floor_mod(x, relax.const(np.float32([divided_by])))
+            out = builder.emit_output(rest)
+        builder.emit_func_output(out)
+    case = Case(builder.get(), (PassCall("relax.backend.DispatchSampling()"),))
+    assert check(case, oracles=["sanitized"]) == []
