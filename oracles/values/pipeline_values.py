@@ -108,7 +108,9 @@ def _of_values(
             return of_step
         if isinstance(value, Failure):
             violation = _raised(e, value)
-        elif culprit is None and _is_accident(e, wrong, unwritten):
+        elif culprit is None and (
+            _is_accident(e, wrong, unwritten) or _is_exempt(mod, pipeline, wrong)
+        ):
             continue
         else:
             kind = wrong.split(":", 1)[0]
@@ -262,6 +264,13 @@ def _made_private(mod: tvm.IRModule, pipeline: str, value: Any) -> bool:
         return False
     fusing = [call for call in pipelines.steps(pipeline) if call.name == pass_to(Stage.TIR_FUSED)]
     return any(contract_of(call).exemption("functions", mod, call) for call in fusing)
+
+
+def _is_exempt(mod: tvm.IRModule, pipeline: str, wrong: str) -> bool:
+    """True if a step of the pipeline does not promise to keep the values of this module."""
+    calls = pipelines.steps(pipeline)
+    exempt = any(contract_of(call).exemption("values", mod, call) for call in calls)
+    return exempt and excused(inventory.EXEMPTION, wrong)
 
 
 def _of_memory(mod: tvm.IRModule, journal: StepJournal, unwritten: _Unwritten) -> Violation | None:

@@ -551,6 +551,31 @@ def test_a_group_may_become_private(
     assert len(found) == count
 
 
+@pytest.mark.parametrize("retained", [True, False])
+def test_a_pipeline_promises_no_values_where_a_step_does_not(
+    monkeypatch: pytest.MonkeyPatch, *, retained: bool
+) -> None:
+    """StaticPlanBlockMemory: "external function calls via 'call_packed' do not retain memory"."""
+
+    def pair(x: relax.Expr) -> relax.Expr:
+        name, ty = "vm.builtin.make_tuple", relax.TupleType([x.ty, x.ty])
+        twice = relax.op.abs(x)
+        return relax.op.call_pure_packed(name, twice, twice, ty_args=[ty]) if retained else twice
+
+    def execute(mod: tvm.IRModule, plans: Any, *more: Any, **options: Any) -> Any:
+        def run(name: str, args: list[Any]) -> Any:
+            result = Evaluator(mod).run(name, args)
+            if isinstance(result, tuple):
+                return 0 * result[0], result[1]
+            return result if retained else 0 * result
+
+        return [plan(run) for plan in plans]
+
+    monkeypatch.setattr(pipeline_values, "execute", execute)
+    found = check(Case(over(pair), pipeline="default"), oracles=["executed-by-pipeline"])
+    assert bool(found) != retained
+
+
 def test_named_inputs_of_mixed_precision_are_cast() -> None:
     call = PassCall("ToMixedPrecision(fp16_input_names=['y'])")
     whole = Case(faults.module(), (call,))
