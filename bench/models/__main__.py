@@ -25,7 +25,7 @@ import psutil
 
 from relaxfuzz.fuzz.session.checking import UNMADE
 from relaxfuzz.fuzz.user_input.settings import BUDGET
-from relaxfuzz.oracles.silence.inventory import UNCHANGED
+from relaxfuzz.oracles.silence.inventory import DIED, UNCHANGED
 
 from ..pages import part, put
 from .zoo import MODELS
@@ -40,7 +40,7 @@ HEADER = (
     "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
 )
 
-NOTHING = (UNCHANGED.excuses, "the pass leaves the functions", "not asked, for ")
+NOTHING = (UNCHANGED.excuses, DIED.excuses, "the pass leaves the functions", "not asked, for ")
 """The start of the reason if there is nothing to compare: the functions are the same, or another
 oracle has found something, such as a crash."""
 
